@@ -1,0 +1,54 @@
+"""Multi-head attention as a Nadaraya-Watson ensemble: the computations behind the book.
+
+One module per idea, in the order of the chapters: attention (2), ensemble (3), diversity (4, 5), and the
+helpers problems, claims, plots, reruns. Importing the package imports neither torch nor matplotlib.
+"""
+
+from nwmha.attention import (
+    gaussian_bandwidth,
+    gaussian_weights,
+    head_weights,
+    layer_reduction,
+    nadaraya_watson,
+    softmax_weights,
+    transported_query,
+)
+from nwmha.bounds import correlation_floor, covariance_bounds, effective_sample_size
+from nwmha.claims import ClaimFailed, Ledger
+from nwmha.diversity import haar_heads, identical_heads, orthogonal_heads
+from nwmha.ensemble import (
+    add_head,
+    ambiguity,
+    decompose,
+    equicorrelated_variance,
+    head_moments,
+    over_designs,
+)
+from nwmha.problems import Problem, linear_plus_sine, wave
+
+__all__ = [
+    "ClaimFailed",
+    "Ledger",
+    "Problem",
+    "add_head",
+    "ambiguity",
+    "correlation_floor",
+    "covariance_bounds",
+    "decompose",
+    "effective_sample_size",
+    "equicorrelated_variance",
+    "gaussian_bandwidth",
+    "gaussian_weights",
+    "haar_heads",
+    "head_moments",
+    "head_weights",
+    "identical_heads",
+    "layer_reduction",
+    "linear_plus_sine",
+    "nadaraya_watson",
+    "orthogonal_heads",
+    "over_designs",
+    "softmax_weights",
+    "transported_query",
+    "wave",
+]
