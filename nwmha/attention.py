@@ -131,11 +131,12 @@ def gaussian_bandwidth(inverse_temperature, *, key_norm=1.0):
 def transported_query(projections, query_projections, queries):
     r"""The point around which an asymmetric head smooths.
 
-    .. math:: z_h(x) = W_K^h (W_K^{h\top} W_K^h)^{-1} W_Q^{h\top} x
+    .. math:: z_h(x) = W_K^h (W_K^{h\top} W_K^h)^{+} W_Q^{h\top} x
 
-    The head (W_Q, W_K) at x has the weights of the symmetric head (W_K, W_K) at z(x).
+    The head (W_Q, W_K) at x has the weights of the symmetric head (W_K, W_K) at z(x). The plus is the
+    pseudo-inverse, the inverse if W_K has full column rank.
     Parameters: ``projections``, ``query_projections (heads, p, d_k)``, ``queries (m, p)``.
-    Returns ``(heads, m, p)``. Raises ``ValueError`` unless every W_K has full column rank.
+    Returns ``(heads, m, p)``.
     Source: Theorem 2.3 (c).
 
     >>> import numpy as np
@@ -147,9 +148,6 @@ def transported_query(projections, query_projections, queries):
     query_projections = _check.array("query_projections", query_projections, tuple(projections.shape))
     queries = _check.array("queries", queries, ("m", projections.shape[1]), like=projections)
     xp = _check.namespace(projections)
-    rank = xp.linalg.matrix_rank(projections)
-    if bool(xp.any(rank < projections.shape[2])):
-        raise ValueError("projections must have full column rank in every head")
     return queries @ query_projections @ xp.linalg.pinv(projections)
 
 

@@ -172,10 +172,13 @@ def _row(claim):
 
 
 def _html(record):
-    cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in _row(c)) for c in record["claims"]]
-    rows = "".join(f'<tr class="{c["status"]}">{r}</tr>' for c, r in zip(record["claims"], cells))
+    rows = []
+    for claim in record["claims"]:
+        cells = zip(HEADINGS, _row(claim))
+        columns = "".join(f'<td data-label="{name}">{html.escape(cell)}</td>' for name, cell in cells)
+        rows.append(f'<tr class="{claim["status"]}">{columns}</tr>')
     head = "".join(f'<th scope="col">{name}</th>' for name in HEADINGS)
-    return f'<table class="nwmha-ledger"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<table class="nwmha-ledger"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
 def _text(record):
