@@ -23,7 +23,7 @@ from download import readable  # noqa: E402
 
 from nwmha.reruns import chapters, read_ledgers  # noqa: E402
 
-HEADINGS = ("Claim", "The source says", "Verdict", "The book says", "Where")
+HEADINGS = ("Claim", "The source says", "Verdict", "The book says")
 BADGES = {"holds": "✓", "holds under hypotheses": "◐", "refuted": "✗", "open": "?"}
 
 
@@ -53,12 +53,11 @@ def scoreboard_row(claim, found, links):
         held = sum(record["status"] == "held" for record in records)
         verdict = entry["verdict"] if held == len(records) else "open"
         badge = f'<span class="verdict {verdict.split()[0]}">{BADGES[verdict]} {verdict}</span>'
-        says, rests = html.escape(entry["sentence"]), f"{held} of {len(records)} claims held"
+        says, rests = html.escape(entry["sentence"]), f"<br><small>{held} of {len(records)} claims held</small>"
     return (
-        f'<tr><th scope="row">{html.escape(claim["name"])}</th>'
-        f'<td data-label="The source says">{html.escape(claim["text"])}</td><td data-label="Verdict">{badge}</td>'
-        f'<td data-label="The book says">{says}</td>'
-        f'<td data-label="Where">{chapter}<br><small>{rests}</small></td></tr>'
+        f'<tr><th scope="row">{html.escape(claim["name"])}<br><small>{chapter}</small></th>'
+        f'<td data-label="The source says">{html.escape(claim["text"])}</td>'
+        f'<td data-label="Verdict">{badge}{rests}</td><td data-label="The book says">{says}</td></tr>'
     )
 
 
