@@ -47,5 +47,6 @@ def stacked_parts(ax, labels, parts):
         above = [a + max(v, 0) for a, v in zip(above, heights)]
         below = [b + min(v, 0) for b, v in zip(below, heights)]
     ax.set_xticks(list(positions), labels)
+    ax.set_ylim(bottom=1.08 * min(below), top=1.08 * max(above))
     ax.grid(axis="x", visible=False)
     return ax
