@@ -164,7 +164,7 @@ def _row(claim):
     limit = claim["threshold"]
     limit = "[{:g}, {:g}]".format(*limit) if isinstance(limit, list) else f"{limit:g}"
     verdict = claim["status"] + (f": {claim['reason']}" if claim["reason"] else "")
-    sentence = claim["sentence"] + (f" ({claim['hypotheses']})" if claim["hypotheses"] else "")
+    sentence = claim["sentence"] + (f" [{claim['hypotheses']}]" if claim["hypotheses"] else "")
     return (
         claim["id"], sentence, claim["kind"], f"{claim['statistic']:g}", SIGNS[claim["kind"]].format(limit),
         f"{claim['control']:g}", verdict,

@@ -217,3 +217,9 @@ def test_bad_settings_are_refused(bad):
     arguments = {"chapter": 1, "theorem": "x", "tests": 1, **bad}
     with pytest.raises(ValueError, match=next(iter(bad))):
         Ledger(**arguments)
+
+
+def test_an_attained_bound_is_recorded_without_rounding_error():
+    assert rules.order(1.0, 1.0 - 1e-16, margin=-1e-12) == rules.Outcome(0.0, -1e-12, True)
+    assert rules.order(1.0, 1.0 + 1e-16).accepted is False
+    assert rules.order(0.0, 1e-8).statistic == 1e-8
