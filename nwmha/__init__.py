@@ -1,7 +1,8 @@
 """Multi-head attention as a Nadaraya-Watson ensemble: the computations behind the book.
 
-One module per idea, in the order of the chapters: attention (2), ensemble (3), diversity (4, 5), and the
-helpers problems, claims, plots, reruns. Importing the package imports neither torch nor matplotlib.
+One module per idea, in the order of the chapters: attention (2), bounds and ensemble (3), diversity, families and
+gaussian (4 to 6), and the helpers problems, claims, plots, reruns. Importing the package imports neither torch nor
+matplotlib.
 """
 
 from nwmha.attention import (
@@ -15,7 +16,6 @@ from nwmha.attention import (
 )
 from nwmha.bounds import correlation_floor, covariance_bounds, effective_sample_size
 from nwmha.claims import ClaimFailed, Ledger
-from nwmha.diversity import haar_heads, identical_heads, orthogonal_heads
 from nwmha.ensemble import (
     add_head,
     ambiguity,
@@ -24,6 +24,7 @@ from nwmha.ensemble import (
     head_moments,
     over_designs,
 )
+from nwmha.families import haar_heads, identical_heads, orthogonal_heads
 from nwmha.problems import Problem, linear_plus_sine, wave
 
 __all__ = [

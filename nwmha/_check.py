@@ -53,3 +53,11 @@ def at_least(name, value, lowest):
     if isinstance(value, bool) or int(value) != value or value < lowest:
         raise ValueError(f"{name} must be an integer of at least {lowest}, got {value!r}")
     return int(value)
+
+
+def sizes(H, p, d_k):
+    """Return H heads of d_k dimensions in p as integers, or raise ``ValueError``."""
+    H, p, d_k = (at_least(name, value, 1) for name, value in (("H", H), ("p", p), ("d_k", d_k)))
+    if d_k > p:
+        raise ValueError(f"d_k must not exceed p, got d_k = {d_k} > p = {p}")
+    return H, p, d_k

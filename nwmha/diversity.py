@@ -1,4 +1,4 @@
-"""How different are the heads? Principal angles, overlap and the diversity index; families of heads (chapters 3 to 5).
+"""How different are the heads? Principal angles, overlap, diversity index and frame potential (chapters 3 to 5).
 
 ``projections (heads, p, d_k)`` have full column rank; only their column spaces ("key subspaces") matter,
 except for :func:`raw_diversity_index`, which shows why that one is no measure of diversity.
@@ -122,96 +122,26 @@ def smallest_overlap(H, p, d_k):
     >>> smallest_overlap(4, 4, 2)
     0.3333333333333333
     """
-    H, p, d_k = _sizes(H, p, d_k)
+    H, p, d_k = _check.sizes(H, p, d_k)
     if H < 2:
         raise ValueError("H must be at least 2: one head has no overlap")
     return max(0.0, (H * d_k - p) / (p * (H - 1)), (2 * d_k - p) / d_k)
 
 
-def haar_heads(H, p, d_k, *, rng):
-    """Independent heads, each uniformly distributed (Haar) over the subspaces of dimension d_k.
+def frame_potential(projections):
+    r"""Sum of the squared overlaps of all ordered pairs of heads, each head with itself included.
 
-    Returns ``(H, p, d_k)`` with orthonormal columns. Needs d_k <= p. Mean overlap: d_k / p.
+    .. math:: \sum_{h,h'} \| W_h^\top W_{h'} \|_F^2 = \Big\| \sum_h P_h \Big\|_F^2 \ge \frac{(H d_k)^2}{p}
 
-    >>> import numpy as np
-    >>> W = haar_heads(4, 8, 2, rng=np.random.default_rng(0))
-    >>> bool(np.allclose(W.mT @ W, np.eye(2)))
-    True
-    """
-    H, p, d_k = _sizes(H, p, d_k)
-    return _orthonormal(rng.normal(size=(H, p, d_k)))
-
-
-def orthogonal_heads(H, p, d_k, *, rng):
-    """Mutually orthogonal heads: the first H * d_k columns of a Haar rotation, cut into H blocks.
-
-    Returns ``(H, p, d_k)``. Needs H * d_k <= p.
+    for orthonormal bases ``W_h`` of the key subspaces. Parameters: ``projections (heads, p, d_k)``. Equality iff
+    the projections sum to a multiple of the identity (tight fusion frame). Source: Theorem 5.1, part A.
 
     >>> import numpy as np
-    >>> W = orthogonal_heads(2, 8, 3, rng=np.random.default_rng(0))
-    >>> bool(np.allclose(W[0].T @ W[1], 0))
-    True
+    >>> float(frame_potential(np.stack([np.eye(4)[:, :2], np.eye(4)[:, 2:]])))
+    4.0
     """
-    H, p, d_k = _sizes(H, p, d_k)
-    if H * d_k > p:
-        raise ValueError(f"H * d_k must not exceed p for orthogonal heads, got {H} * {d_k} > {p}")
-    columns = _orthonormal(rng.normal(size=(p, H * d_k)))
-    return np.ascontiguousarray(columns.reshape(p, H, d_k).transpose(1, 0, 2))
-
-
-def identical_heads(H, p, d_k, *, rng):
-    """H copies of one Haar head, ``(H, p, d_k)``.
-
-    >>> import numpy as np
-    >>> W = identical_heads(3, 8, 2, rng=np.random.default_rng(0))
-    >>> bool((W[0] == W[2]).all())
-    True
-    """
-    H, p, d_k = _sizes(H, p, d_k)
-    return np.repeat(haar_heads(1, p, d_k, rng=rng), H, axis=0)
-
-
-def isoclinic_heads(H, p, d_k, *, kappa, rng):
-    r"""Heads with all principal cosines of all pairs equal: ``sqrt(kappa)``, 0 <= kappa <= 1.
-
-    H unit vectors with common inner product sqrt(kappa), each tensored with the identity, in a Haar rotation.
-    Returns ``(H, p, d_k)``. Needs H * d_k <= p. Source: Theorem 4.2.A, part 5.
-
-    >>> import numpy as np
-    >>> overlap(isoclinic_heads(2, 8, 3, kappa=0.25, rng=np.random.default_rng(0))).round(12)
-    array([[1.  , 0.25],
-           [0.25, 1.  ]])
-    """
-    if not 0 <= kappa <= 1:
-        raise ValueError(f"kappa must lie in [0, 1], got {kappa!r}")
-    frame = orthogonal_heads(H, p, d_k, rng=rng)
-    values, vectors = np.linalg.eigh((1 - kappa**0.5) * np.eye(H) + kappa**0.5)
-    vectors_h = (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T  # rows: the H unit vectors
-    return np.einsum("hg,gpk->hpk", vectors_h, frame)
-
-
-def harmonic_heads(H, p, d_k):
-    """A tight fusion frame: sum_h P_h = (H d_k / p) I, the smallest mean overlap. Needs d_k | p, H d_k >= p.
-
-    Rows of a real harmonic frame of H vectors in p / d_k dimensions, tensored with the identity.
-    Returns ``(H, p, d_k)``. Source: Theorem 5.1-A.
-
-    >>> import numpy as np
-    >>> W = harmonic_heads(3, 4, 2)
-    >>> bool(np.allclose(sum(w @ w.T for w in W), 1.5 * np.eye(4)))
-    True
-    """
-    H, p, d_k = _sizes(H, p, d_k)
-    if p % d_k or H * d_k < p:
-        raise ValueError(f"d_k must divide p and H * d_k must reach p, got H = {H}, p = {p}, d_k = {d_k}")
-    q = p // d_k
-    if q == H:
-        frame = np.eye(q)
-    else:
-        angle = 2 * np.pi * np.outer(np.arange(H), np.arange(1, q // 2 + 1)) / H
-        frame = np.sqrt(2 / q) * np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
-        frame = np.concatenate([frame, np.full((H, 1), q**-0.5)], axis=1) if q % 2 else frame
-    return np.einsum("hg,ij->hgij", frame, np.eye(d_k)).reshape(H, p, d_k)
+    kappa = overlap(projections)
+    return np.sum(kappa) * projections.shape[-1]
 
 
 def _basis(name, projections):
@@ -226,16 +156,3 @@ def _mean_over_pairs(matrix):
     if H < 2:
         raise ValueError("projections must hold at least 2 heads: one head has no diversity index")
     return (np.sum(matrix) - np.trace(matrix)) / (H * (H - 1))
-
-
-def _sizes(H, p, d_k):
-    H, p, d_k = (_check.at_least(name, value, 1) for name, value in (("H", H), ("p", p), ("d_k", d_k)))
-    if d_k > p:
-        raise ValueError(f"d_k must not exceed p, got d_k = {d_k} > p = {p}")
-    return H, p, d_k
-
-
-def _orthonormal(gaussian):
-    # QR with the signs of R's diagonal made positive: without them the law is not Haar.
-    q, r = np.linalg.qr(gaussian)
-    return q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]

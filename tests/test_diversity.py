@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from nwmha import diversity as dv
+from nwmha import families as fam
 
 
 @settings(max_examples=50, deadline=None)
@@ -29,7 +30,7 @@ def test_small_angles_survive():
 @given(st.integers(0, 2**32), st.integers(2, 5), st.integers(1, 4), st.integers(0, 4))
 def test_index_is_gauge_invariant_and_the_raw_one_is_not(seed, H, d_k, extra):
     rng = np.random.default_rng(seed)
-    W = dv.haar_heads(H, d_k + extra, d_k, rng=rng)
+    W = fam.haar_heads(H, d_k + extra, d_k, rng=rng)
     B = np.eye(d_k) + 0.3 * rng.uniform(-1, 1, size=(H, d_k, d_k)) / d_k
     assert dv.diversity_index(W @ B) == pytest.approx(dv.diversity_index(W), abs=1e-12)
     assert -1e-12 <= dv.diversity_index(W) <= 1 - dv.smallest_overlap(H, d_k + extra, d_k) + 1e-12
@@ -38,8 +39,8 @@ def test_index_is_gauge_invariant_and_the_raw_one_is_not(seed, H, d_k, extra):
 
 
 def test_index_at_its_ends(rng):
-    assert dv.diversity_index(dv.orthogonal_heads(3, 9, 3, rng=rng)) == pytest.approx(1, abs=1e-13)
-    same = dv.identical_heads(3, 9, 3, rng=rng)
+    assert dv.diversity_index(fam.orthogonal_heads(3, 9, 3, rng=rng)) == pytest.approx(1, abs=1e-13)
+    same = fam.identical_heads(3, 9, 3, rng=rng)
     assert dv.diversity_index(same) == pytest.approx(0, abs=1e-13)
     assert dv.raw_diversity_index(same) == pytest.approx(1 - 1 / 3)  # identical heads do not give 0
     with pytest.raises(ValueError, match="one head has no diversity index"):
@@ -51,7 +52,7 @@ def test_index_at_its_ends(rng):
 def test_random_heads_have_the_overlap_of_chance(rng):
     """E kappa = d_k / p and Var kappa = 2 (p - k)^2 / (p^2 (p - 1)(p + 2)): 4000 independent pairs."""
     p, k, pairs = 8, 2, 4000
-    W = dv.haar_heads(2 * pairs, p, k, rng=rng)
+    W = fam.haar_heads(2 * pairs, p, k, rng=rng)
     kappa = (dv.principal_cosines(W[:pairs], W[pairs:]) ** 2).mean(axis=1)
     sd = np.sqrt(2 * (p - k) ** 2 / (p**2 * (p - 1) * (p + 2)))
     assert abs(kappa.mean() - k / p) < 5 * sd / np.sqrt(pairs)
@@ -60,16 +61,16 @@ def test_random_heads_have_the_overlap_of_chance(rng):
 
 @pytest.mark.parametrize("kappa", [0.0, 0.3, 1.0])
 def test_isoclinic_heads(kappa, rng):
-    W = dv.isoclinic_heads(3, 12, 3, kappa=kappa, rng=rng)
+    W = fam.isoclinic_heads(3, 12, 3, kappa=kappa, rng=rng)
     np.testing.assert_allclose(W.mT @ W, np.broadcast_to(np.eye(3), (3, 3, 3)), atol=1e-12)
     np.testing.assert_allclose(dv.principal_cosines(W[0], W[2]), kappa**0.5, atol=1e-7)
     with pytest.raises(ValueError, match="kappa must lie"):
-        dv.isoclinic_heads(3, 12, 3, kappa=1.1, rng=rng)
+        fam.isoclinic_heads(3, 12, 3, kappa=1.1, rng=rng)
 
 
 @pytest.mark.parametrize("H, p, d_k", [(4, 8, 2), (5, 8, 2), (5, 6, 2), (7, 9, 3), (3, 3, 3), (6, 5, 1)])
 def test_harmonic_heads_attain_the_bound(H, p, d_k):
-    W = dv.harmonic_heads(H, p, d_k)
+    W = fam.harmonic_heads(H, p, d_k)
     np.testing.assert_allclose(W.mT @ W, np.broadcast_to(np.eye(d_k), (H, d_k, d_k)), atol=1e-13)
     np.testing.assert_allclose(np.einsum("hpk,hqk->pq", W, W), H * d_k / p * np.eye(p), atol=1e-13)
     assert 1 - dv.diversity_index(W) == pytest.approx(dv.smallest_overlap(H, p, d_k), abs=1e-13)
@@ -82,7 +83,7 @@ def test_bound_knows_forced_intersections():
         with pytest.raises(ValueError):
             dv.smallest_overlap(*bad)
     with pytest.raises(ValueError, match="d_k must divide p"):
-        dv.harmonic_heads(3, 5, 2)
+        fam.harmonic_heads(3, 5, 2)
 
 
 def test_canonical_angles_see_the_design_covariance():
@@ -98,3 +99,34 @@ def test_canonical_angles_see_the_design_covariance():
         assert dv.overlap(dv.whitened(W, sigma))[0, 1] == pytest.approx(canonical, abs=1e-12)
     with pytest.raises(ValueError, match="positive definite"):
         dv.whitened(W, -sigma)
+
+
+def test_clustered_heads_are_twins_or_orthogonal(rng):
+    W = fam.clustered_heads(6, 12, 2, clusters=3, rng=rng)
+    assert set(np.unique(dv.overlap(W).round(10))) == {0.0, 1.0}
+    assert 1 - dv.diversity_index(W) == pytest.approx(1 / 5)
+    for clusters, word in ((4, "divide"), (0, "clusters"), (6, None)):
+        if word is None:
+            assert dv.diversity_index(fam.clustered_heads(6, 12, 2, clusters=6, rng=rng)) == pytest.approx(1)
+            continue
+        with pytest.raises(ValueError, match=word):
+            fam.clustered_heads(6, 12, 2, clusters=clusters, rng=rng)
+    with pytest.raises(ValueError, match="must not exceed p"):
+        fam.clustered_heads(4, 5, 2, clusters=4, rng=rng)
+
+
+@pytest.mark.parametrize("p, d_k", [(16, 4), (6, 2), (3, 1)])
+def test_simplex_heads_are_isoclinic_and_tight(p, d_k):
+    W = fam.simplex_heads(p, d_k)
+    np.testing.assert_allclose(W.mT @ W, np.broadcast_to(np.eye(d_k), (W.shape[0], d_k, d_k)), atol=1e-13)
+    np.testing.assert_allclose(dv.principal_cosines(W[0], W[-1]), d_k / p, atol=1e-12)
+    H = p // d_k + 1
+    assert dv.frame_potential(W) == pytest.approx((H * d_k) ** 2 / p)
+    for bad in ((5, 2), (4, 4)):
+        with pytest.raises(ValueError, match="d_k must divide p"):
+            fam.simplex_heads(*bad)
+
+
+def test_frame_potential_is_the_norm_of_the_sum_of_projections(rng):
+    W = fam.haar_heads(5, 7, 3, rng=rng)
+    assert dv.frame_potential(3 * W) == pytest.approx(np.sum(np.sum(W @ W.mT, axis=0) ** 2))
