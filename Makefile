@@ -34,7 +34,7 @@ test-notebooks: $(READY)  ## strict nbval: every stored output is what the code 
 	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -p no:warnings $(NOTEBOOKS)
 
 test-site: book  ## the built pages in a headless browser (skipped, with the reason, where there is none)
-	$(BIN)/python -m pytest tests/site -rs
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/site -rs
 
 refresh: $(READY)  ## execute all notebooks in place
 	$(BIN)/python tools/refresh.py $(NOTEBOOKS)

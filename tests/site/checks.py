@@ -50,10 +50,14 @@ def overflow(page):
     return page.evaluate(OVERFLOW)
 
 
+STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
+
+
 def accessibility(page):
     """Violations that axe finds. axe covers a part of the guidelines only."""
+    page.add_style_tag(content=STILL)  # colours are judged at rest, not on their way to the other theme
     page.evaluate(AXE)
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations'], preload: false})")["violations"]
     return [f"{v['id']}: {v['nodes'][0]['html'][:160]} ({len(v['nodes'])} nodes)" for v in found]
 
 
@@ -73,3 +77,48 @@ def settle(page):
     """Wait until MathJax has typeset the page."""
     page.wait_for_load_state("networkidle")
     page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise.then(() => true) : true")
+
+
+DOTS = """(figure, t) => { const input = figure.querySelector('input'); input.value = t;
+  input.dispatchEvent(new Event('input'));
+  return [...figure.querySelectorAll('circle')].map(e => [e.getAttribute('cx'), e.getAttribute('cy')].map(Number)); }"""
+STATE = """figure => ({numbers: [...figure.querySelectorAll('dd, output')].map(e => e.textContent),
+  points: [...figure.querySelectorAll('polygon')].map(e => e.getAttribute('points')),
+  curves: [...figure.querySelectorAll('polyline')].map(e => e.getAttribute('points'))})"""
+
+
+def numbers(points):
+    return [float(number) for number in points.replace(",", " ").split()]
+
+
+def sliders(page, still):
+    """Faults of the figures with a slider: the page's script against what Python drew, and the keyboard.
+
+    ``still`` is the same page without JavaScript: it shows what Python drew.
+    """
+    faults = []
+    for figure in page.query_selector_all("figure.nwmha-slider"):
+        name = figure.get_attribute("id")
+        drawn, live = still.query_selector(f"#{name}").evaluate(STATE), figure.evaluate(STATE)
+        if drawn["numbers"] != live["numbers"]:
+            faults.append(f"{name}: first numbers {drawn['numbers']} in Python, {live['numbers']} in the page")
+        for left, right in zip(drawn["points"], live["points"], strict=True):
+            if max(abs(a - b) for a, b in zip(numbers(left), numbers(right), strict=True)) > 0.11:
+                faults.append(f"{name}: a polygon differs from Python's")
+        faults += _off_the_curves(figure, name, [numbers(curve) for curve in drawn["curves"]])
+        before = figure.evaluate(STATE)["numbers"]
+        figure.query_selector("input").press("ArrowLeft")
+        if figure.evaluate(STATE)["numbers"] == before:
+            faults.append(f"{name}: the keyboard does not move it")
+    return faults
+
+
+def _off_the_curves(figure, name, curves):
+    low, high = (float(figure.query_selector("input").get_attribute(end)) for end in ("min", "max"))
+    faults, places = [], len(curves[0]) // 2 - 1
+    for step in range(0, places + 1, max(1, places // 7)):
+        dots = figure.evaluate(DOTS, low + (high - low) * step / places)
+        for curve, (x, y) in zip(curves, dots, strict=True):
+            if abs(curve[2 * step] - x) > 0.11 or abs(curve[2 * step + 1] - y) > 0.11:
+                faults.append(f"{name}: a dot leaves its curve at place {step}")
+    return faults

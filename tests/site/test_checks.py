@@ -56,3 +56,39 @@ def test_watch_catches_requests_failures_and_errors(blank, site):
     blank.wait_for_timeout(300)
     text = " ".join(faults)
     assert "asks http://127.0.0.1:9" in text and "404" in text and "boom" in text
+
+
+def test_sliders_that_differ_from_python_are_caught(blank, browser):
+    from nwmha.interactive import Quantity, Shape, slider_figure
+
+    def figure(script, corner="[t, 1]", keys=True):
+        text = slider_figure(
+            "demo", label="t", unit="m", values=[0.0, 0.5, 1.0], start=0.5, drawing="A corner.", caption="It grows.",
+            quantities=[Quantity("square", script, lambda t: t * t, "bias")],
+            shapes=[Shape(f"[[0, 0], {corner}]", lambda t: [[0, 0], [t, 1]], "head")],
+        ).data  # fmt: skip
+        return text if keys else text.replace("<input ", "<input disabled ")
+
+    still = browser.new_context(java_script_enabled=False).new_page()
+    for content, word in (
+        (figure("t * t"), None),
+        (figure("t"), "numbers"),
+        (figure("t * t * (t < 0.8)"), "dot"),
+        (figure("t * t", corner="[t, 0.9]"), "polygon"),
+        (figure("t * t", keys=False), "keyboard"),
+    ):
+        for page in (blank, still):
+            page.set_content(faulty(content))
+        faults = checks.sliders(blank, still)
+        assert faults == [] if word is None else any(word in fault for fault in faults)
+    still.context.close()
+
+
+def test_colours_are_judged_at_rest(blank):
+    """A link on its slow way from an unreadable to a readable colour: what counts is where it arrives."""
+    style = "<style>#slow { color: #eee; transition: color 30s } #slow.on { color: #111 }</style>"
+    blank.set_content(faulty(style + '<span id="slow">Text that fades.</span>'))
+    assert any("color-contrast" in fault for fault in checks.accessibility(blank))
+    blank.set_content(faulty(style + '<span id="slow">Text that fades.</span>'))
+    blank.evaluate("() => { slow.getBoundingClientRect(); getComputedStyle(slow).color; slow.className = 'on'; }")
+    assert checks.accessibility(blank) == []

@@ -14,7 +14,8 @@ PAGES = [*sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/*.html"
 THEOREMS = {"03": "Theorem 3.1", "04": "Theorem 4.2", "05": "Theorem 5.1", "06": "Theorem 6.1", "07": "Theorem 7.1"}
 
 
-@pytest.fixture(scope="module", params=PAGES)
+# Two workers share the pages; the tests of one page stay together, so that it is opened once.
+@pytest.fixture(scope="module", params=[pytest.param(page, marks=pytest.mark.xdist_group(page)) for page in PAGES])
 def opened(request, browser, site):
     """A page opened at desktop width in the light theme, with all that it asked for and complained of."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
@@ -63,6 +64,15 @@ def test_solutions_and_proofs_start_hidden_and_open(opened):
         first.locator("button.toggle-button, .admonition-title").first.click()
         page.wait_for_timeout(100)
         assert body.is_visible() and "toggle-hidden" not in first.get_attribute("class")
+
+
+def test_figures_with_a_slider_agree_with_python(opened, browser):
+    page = opened[0]
+    if page.locator("figure.nwmha-slider").count():
+        still = browser.new_context(java_script_enabled=False).new_page()
+        still.goto(page.url)
+        assert checks.sliders(page, still) == []
+        still.context.close()
 
 
 def test_search_finds_a_word(browser, site):
