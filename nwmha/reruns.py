@@ -1,4 +1,4 @@
-"""Run a chapter with other parameters, and read back what its ledger says.
+"""Run one chapter with other parameters, and read back what its ledger says (grids of parameters: sweeps).
 
 A chapter is a notebook with one cell tagged ``parameters``. Names and types are checked before anything
 runs, because papermill itself accepts a misspelt name in silence and runs the old value.
@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from nwmha import kernels
 from nwmha.claims import MIME
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
@@ -80,11 +81,12 @@ def parse(assignments, known):
             raise ValueError(f"a parameter is given as name=value, got {assignment!r}")
         if name in values:
             raise ValueError(f"{name} is given twice")
-        values[name] = _typed(name, text, known)
+        values[name] = typed(name, text, known)
     return values
 
 
-def _typed(name, text, known):
+def typed(name, text, known):
+    """The text of a parameter as a value of its type; ``ValueError`` names the nearest known parameter or the type."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}? " if near else ""
@@ -111,8 +113,6 @@ def rerun(chapter, values, *, folder, book=BOOK):
     ``values`` maps names to values of the right type (see :func:`parse`). A chapter that raises is kept too,
     with its traceback. Returns :class:`Rerun`.
     """
-    import papermill
-
     source = chapter_path(chapter, book)
     known = parameters(source)
     for name, value in values.items():
@@ -123,13 +123,17 @@ def rerun(chapter, values, *, folder, book=BOOK):
     settings = "_".join(f"{name}={value}" for name, value in values.items()).replace("/", "-")
     target = Path(folder) / (source.stem + (f"__{settings}" if settings else "") + ".ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
+    return execute(source, target, values, fresh=True)
+
+
+def execute(source, target, values, *, fresh=False):
+    """Execute a notebook with checked values, in a fresh kernel or this worker's warm one. Returns :class:`Rerun`."""
+    from papermill import PapermillExecutionError
+
     error = ""
     try:
-        papermill.execute_notebook(
-            str(source), str(target), parameters=values, kernel_name="python3", progress_bar=False,
-            cwd=str(source.parent),
-        )  # fmt: skip
-    except papermill.PapermillExecutionError as failure:
+        kernels.run(source, target, values, folder=Path(source).parent, fresh=fresh)
+    except PapermillExecutionError as failure:
         error = f"{failure.ename}: {failure.evalue}"
     return Rerun(target, read_ledgers(target), error)
 

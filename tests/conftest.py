@@ -1,12 +1,30 @@
 """Shared fixtures: seeded generators, and what strict nbval leaves out."""
 
+import nbformat
 import numpy as np
 import pytest
+
+PARAMETERS = "n: int = 4  # sample size\nsigma: float = 1.0  # noise\nname: str = 'a'\nfast: bool = True\nseed: int = 1"
+WORK = """from nwmha import Ledger
+ledger = Ledger(7, theorem="7.1", tests=1)
+ledger.exact("A", "n is four", n, 4, control=5)
+if sigma > 2:
+    raise ValueError("sigma must be at most 2")
+ledger.close_chapter()"""
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20260501)
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A book of one toy chapter, number 7: its claim holds for n = 4, and sigma above 2 is refused."""
+    cells = [nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), nbformat.v4.new_code_cell(WORK)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "07_toy.ipynb")
+    return tmp_path
 
 
 def pytest_collectstart(collector):

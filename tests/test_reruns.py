@@ -1,26 +1,9 @@
 """Reruns: parameters are read and checked before anything runs; what held and what failed is told."""
 
-import nbformat
 import pytest
 
 from nwmha import __main__ as command
 from nwmha import reruns
-
-PARAMETERS = "n: int = 4  # sample size\nsigma: float = 1.0  # noise\nname: str = 'a'\nfast: bool = True\nseed: int = 1"
-WORK = """from nwmha import Ledger
-ledger = Ledger(7, theorem="7.1", tests=1)
-ledger.exact("A", "n is four", n, 4, control=5)
-if sigma > 2:
-    raise ValueError("sigma must be at most 2")
-ledger.close_chapter()"""
-
-
-@pytest.fixture
-def book(tmp_path):
-    cells = [nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), nbformat.v4.new_code_cell(WORK)]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "07_toy.ipynb")
-    return tmp_path
 
 
 def test_parameters_are_read_with_type_default_and_help(book):
