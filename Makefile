@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
+NOTEBOOKS := $(wildcard book/*.ipynb)
 CHAPTER ?= 3
 # One thread a process: the arrays are small, and results do not depend on the number of cores.
 export OMP_NUM_THREADS := 1
