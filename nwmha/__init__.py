@@ -1,8 +1,8 @@
 """Multi-head attention as a Nadaraya-Watson ensemble: the computations behind the book.
 
-One module per idea, in the order of the chapters: attention (2), bounds and ensemble (3), diversity, families and
-gaussian (4 to 6), and the helpers problems, claims, plots, reruns. Importing the package imports neither torch nor
-matplotlib.
+One module per idea, in the order of the chapters: attention and estimates (2), ensemble, corollaries and bounds (3),
+diversity, families and gaussian (4 to 6), and the helpers problems, claims, plots, reruns. Importing the package
+imports neither torch nor matplotlib.
 """
 
 from nwmha.attention import (
@@ -16,14 +16,9 @@ from nwmha.attention import (
 )
 from nwmha.bounds import correlation_floor, covariance_bounds, effective_sample_size
 from nwmha.claims import ClaimFailed, Ledger
-from nwmha.ensemble import (
-    add_head,
-    ambiguity,
-    decompose,
-    equicorrelated_variance,
-    head_moments,
-    over_designs,
-)
+from nwmha.corollaries import add_head, ambiguity, equicorrelated_variance
+from nwmha.ensemble import decompose, head_moments, over_designs
+from nwmha.estimates import head_estimates
 from nwmha.families import haar_heads, identical_heads, orthogonal_heads
 from nwmha.problems import Problem, linear_plus_sine, wave
 
@@ -41,6 +36,7 @@ __all__ = [
     "gaussian_bandwidth",
     "gaussian_weights",
     "haar_heads",
+    "head_estimates",
     "head_moments",
     "head_weights",
     "identical_heads",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nwmha
-from nwmha import ensemble
+from nwmha import _stream
 from nwmha.ensemble import HeadMoments, head_moments
 
 torch = pytest.importorskip("torch")
@@ -58,7 +58,7 @@ def test_streaming_never_holds_the_weights():
     head_moments(W, x, X, target=target, sigma=1.0)  # "auto" must choose the streaming route here
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert ensemble.DENSE_LIMIT < 8 * 64 * 40_000
+    assert _stream.DENSE < 8 * 64 * 40_000
     assert peak < 0.1 * (8 * 8 * 64 * 40_000)
 
 
