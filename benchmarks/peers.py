@@ -119,7 +119,7 @@ def estimate_peers(problem, ours):
         "nwmha, torch, single precision": (streamed(problem, problem.torch(torch.float32)), SINGLE),
         "torch fused attention": (fused(problem, d_k), EXACT),
         "torch attention, narrow values": (fused(problem, 1), EXACT),
-        "dense weights, matmul": (dense(problem, lambda w: (w.reshape(-1, w.shape[-1]) @ problem.y).reshape(w.shape[:2]).T), EXACT),
+        "dense weights, matmul": (dense(problem, lambda w: (w @ problem.y[:, None])[..., 0].T), EXACT),
         "dense weights, einsum": (dense(problem, lambda w: np.einsum("hmn,n->mh", w, problem.y)), EXACT),
         "scikit-learn pairwise kernels": (scikit_learn(problem), EXACT),
         "scikit-fda": (scikit_fda(problem), EXACT),

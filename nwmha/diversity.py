@@ -144,6 +144,24 @@ def frame_potential(projections):
     return np.sum(kappa) * projections.shape[-1]
 
 
+def random_index(H, p, d_k):
+    r"""Mean and standard deviation of the diversity index of independent uniformly random subspaces.
+
+    .. math:: \mathrm E\,\mathrm{HDI} = 1 - \frac{d_k}p, \qquad \operatorname{Var} \mathrm{HDI}
+        = \frac{2}{H(H-1)} \cdot \frac{2 (p - d_k)^2}{p^2 (p - 1)(p + 2)}
+
+    Source: Proposition 5.2.
+
+    >>> tuple(round(v, 4) for v in random_index(4, 16, 4))
+    (0.75, 0.0264)
+    """
+    H, p, d_k = _check.sizes(H, p, d_k)
+    if H < 2 or p < 2:
+        raise ValueError(f"H and p must be at least 2, got H = {H}, p = {p}")
+    variance = 2 * (p - d_k) ** 2 / (p**2 * (p - 1) * (p + 2))
+    return 1 - d_k / p, (2 * variance / (H * (H - 1))) ** 0.5
+
+
 def _basis(name, projections):
     W = _check.array(name, projections, (..., "p", "d_k"))
     if W.shape[-1] > W.shape[-2] or np.any(np.linalg.matrix_rank(W) < W.shape[-1]):
