@@ -7,7 +7,7 @@ units of sigma^2 / n, so that uniform attention has the value 1. Limits are limi
 
 import numpy as np
 
-from nwmha import _check
+from nwmha import _check, _laplace
 from nwmha.diversity import overlap
 
 
@@ -117,8 +117,8 @@ def single_variance(s, n):
     >>> float(single_variance(1.0, 64).round(7))
     2.4834713
     """
-    n, s = _check.at_least("n", n, 1), _deviation("s", s)
-    return np.vectorize(_single, otypes=[float])(s, n)[()]
+    n, s = float(_check.at_least("n", n, 1)), _deviation("s", s)
+    return np.vectorize(_laplace.single, otypes=[float])(s, n)[()]
 
 
 def bias_factor(s, n):
@@ -128,6 +128,21 @@ def bias_factor(s, n):
     0.875
     """
     return 1 - single_variance(s, n) / n
+
+
+def output_square(s, n):
+    r"""E(sum_i w_i g_i)^2 for softmax weights of the logits s g_i, g_i independent N(0, 1), exact at every n.
+
+    .. math:: n\int t\,\big\{E[g^2k^2e^{-tk}]\,\varphi^{n-1} + (n-1)\,(E[gke^{-tk}])^2\,\varphi^{n-2}\big\}\,dt,
+        \qquad \varphi(t) = E e^{-tk}
+
+    Parameters as in :func:`single_variance`. Source: Theorem 6.4.
+
+    >>> float(output_square(0.0, 8).round(9))      # the square of a mean of 8
+    0.125
+    """
+    n, s = float(_check.at_least("n", n, 1)), _deviation("s", s)
+    return np.vectorize(_laplace.output_square, otypes=[float])(s, n)[()]
 
 
 def pair_covariance(r, s, s_other, n):
@@ -142,21 +157,20 @@ def pair_covariance(r, s, s_other, n):
     >>> round(pair_covariance(0.5, 1.0, 0.7**0.5, 64), 9)
     1.595760059
     """
-    n, s, other = _check.at_least("n", n, 1), float(_deviation("s", s)), float(_deviation("s_other", s_other))
+    n, s, other = float(_check.at_least("n", n, 1)), float(_deviation("s", s)), float(_deviation("s_other", s_other))
     if not abs(r) <= s * other * (1 + 1e-12):
         raise ValueError(f"r must lie in [-s s_other, s s_other], got r = {r!r} with s s_other = {s * other:g}")
     rho = float(np.clip(r / (s * other), -1, 1)) if s * other else 0.0
-    z, weight = _normal_grid(max(s, other))
+    z, weight = _laplace.normal_grid(max(s, other), n)
     k = np.exp(s * z - s**2 / 2)
     k_other = np.exp(other * (rho * z[:, None] + (1 - rho**2) ** 0.5 * z) - other**2 / 2)
-    lam, step = _laplace_grid(s, n, 30)
-    mu, step_other = _laplace_grid(other, n, 30)
+    lam, mu = np.exp(_laplace.laplace_grid(s, n, 30)), np.exp(_laplace.laplace_grid(other, n, 30))
     damped = np.exp(-mu[:, None, None] * k_other)  # (mu, z, z')
     inner, inner_loss = (damped * k_other) @ weight, 1 - damped @ weight
     outer = np.exp(-lam[:, None] * k) * weight
     loss = -np.expm1(-lam[:, None] * k) @ weight
-    power = _power(loss[:, None] + outer @ inner_loss.T, n - 1)
-    return float(n**2 * step * step_other * (lam @ ((outer * k) @ inner.T * power) @ mu))
+    power = _laplace.power(loss[:, None] + outer @ inner_loss.T, n - 1)
+    return float(n**2 * _laplace.STEP**2 * (lam @ ((outer * k) @ inner.T * power) @ mu))
 
 
 def integrated_ends(d_k, n, *, beta):
@@ -193,30 +207,3 @@ def _deviation(name, value):
     if np.any(value < 0):
         raise ValueError(f"{name} must not be negative")
     return value
-
-
-def _normal_grid(s):
-    # Trapezoidal sums converge exponentially; exp(-lambda exp(sz)) stays bounded for |Im z| < pi / (2 s) only.
-    step = min(0.25, 0.3 / s) if s else 0.25
-    z = np.arange(-9, 9 + 2 * s + step, step)
-    return z, step * np.exp(-(z**2) / 2) / (2 * np.pi) ** 0.5
-
-
-def _laplace_grid(s, n, depth):
-    # In log lambda. What is cut off below is of relative size exp(-depth); above, exp(-lambda k) has vanished.
-    step = 0.25
-    lam = np.exp(np.arange(-np.log(n) - s**2 / 2 - depth, s**2 / 2 + 9 * s + 4, step))
-    return lam, step
-
-
-def _power(loss, exponent):
-    return np.exp(exponent * np.log1p(-np.minimum(loss, 1 - 1e-16)))
-
-
-def _single(s, n):
-    z, weight = _normal_grid(s)
-    k = np.exp(s * z - s**2 / 2)
-    lam, step = _laplace_grid(s, n, 15)  # the integrand falls like lambda^2
-    survive = np.exp(-lam[:, None] * k)
-    power = _power(-np.expm1(-lam[:, None] * k) @ weight, n - 1)
-    return n**2 * step * np.sum(lam**2 * (survive @ (weight * k**2)) * power)
