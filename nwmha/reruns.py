@@ -74,15 +74,20 @@ def parse(assignments, known):
     >>> parse(["n=128"], {"n": n})
     {'n': 128}
     """
-    values = {}
+    return {name: typed(name, text, known) for name, text in assigned(assignments)}
+
+
+def assigned(assignments):
+    """Names and texts of ``["n=128", ...]``; a text without name or "=", or a name given twice, is refused."""
+    seen = set()
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or not name:
             raise ValueError(f"a parameter is given as name=value, got {assignment!r}")
-        if name in values:
+        if name in seen:
             raise ValueError(f"{name} is given twice")
-        values[name] = typed(name, text, known)
-    return values
+        seen.add(name)
+        yield name, text
 
 
 def typed(name, text, known):

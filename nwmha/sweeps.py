@@ -77,12 +77,7 @@ def parse_grid(assignments, known):
     {'n': [64, 128]}
     """
     grid = {}
-    for assignment in assignments:
-        name, equals, texts = assignment.partition("=")
-        if not equals or not name:
-            raise ValueError(f"a grid is given as name=value,value,..., got {assignment!r}")
-        if name in grid:
-            raise ValueError(f"{name} is given twice")
+    for name, texts in reruns.assigned(assignments):
         values = [reruns.typed(name, text.strip(), known) for text in texts.split(",")]
         if len(set(values)) < len(values) or "" in values:
             raise ValueError(f"{name} must have different values, none of them empty, got {texts!r}")

@@ -63,7 +63,7 @@ def without_seconds(results):
         ([7], ["name=a,,b"], 0, "name must have different values, none of them empty"),
         ([7], ["n=1,1"], 0, "n must have different values"),
         ([7], ["n=1", "n=2"], 0, "n is given twice"),
-        ([7], ["n"], 0, "a grid is given as"),
+        ([7], ["n"], 0, "name=value"),
         ([7], ["seed=1,2"], 3, "seeds must be"),
         ([7], [], -1, "seeds must be"),
         ([], [], 0, "chapters must be"),
