@@ -77,10 +77,7 @@ class Scoreboard(SphinxDirective):
         if unknown:
             raise self.error(f"verdicts for unknown source claims: {', '.join(sorted(unknown))}")
         rows = "".join(scoreboard_row(claim, found, links) for claim in claims)
-        head = "".join(
-            f'<th scope="col">{t}</th>' for t in ("Claim", "The source says", "Verdict", "The book says", "")
-        )
-        head = head.replace('<th scope="col"></th>', '<th scope="col">Where</th>')
+        head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
         table = f'<table class="scoreboard"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         return [nodes.raw("", table, format="html")]
 
