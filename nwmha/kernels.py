@@ -37,17 +37,22 @@ def run(source, target, values, *, folder, fresh=False):
 
     for name in THREADS:
         os.environ.setdefault(name, "1")  # a worker a core: more threads would fight for it
-    manager = None if fresh else _warm(folder)
+    if fresh:
+        close()
+    manager = _warm(folder)
     try:
         return papermill.execute_notebook(
             str(source), str(target), parameters=values, kernel_name="python3", progress_bar=False, cwd=str(folder),
-            request_save_on_cell_execute=False, **({"km": manager} if manager else {}),
+            request_save_on_cell_execute=False, km=manager,
         )  # fmt: skip
     except papermill.PapermillExecutionError:
         raise  # the chapter's own error: the kernel is sound
     except BaseException:
         close()
         raise
+    finally:
+        if fresh:
+            close()
 
 
 def close():

@@ -97,7 +97,7 @@ def train_regressors(start, spread, *, n, sigma, steps, seed, frozen=None, batch
 
     Parameters: ``start (models, heads, p, d_k)``; ``spread (models, p)``, standard deviations of the coefficients of
     the target (all equal: isotropic; one nonzero: rank one); ``frozen (models,)``, True where only the scale of each
-    head is trained; Adam with a cosine schedule, single precision. Returns :class:`Regressors` with ``records`` + 1
+    head is trained; Adam with a cosine schedule, double precision. Returns :class:`Regressors` with ``records`` + 1
     snapshots. Source: section "Numerical verification" of chapter 5.
 
     >>> import numpy as np
@@ -108,12 +108,12 @@ def train_regressors(start, spread, *, n, sigma, steps, seed, frozen=None, batch
     import torch
 
     start = _check.array("start", start, ("models", "heads", "p", "d_k"))
-    spread = torch.tensor(_check.array("spread", spread, (start.shape[0], start.shape[2])), dtype=torch.float32)
-    kept = torch.tensor(np.zeros(len(start)) if frozen is None else frozen, dtype=torch.float32)[:, None, None, None]
+    spread = torch.tensor(_check.array("spread", spread, (start.shape[0], start.shape[2])), dtype=torch.float64)
+    kept = torch.tensor(np.zeros(len(start)) if frozen is None else frozen, dtype=torch.float64)[:, None, None, None]
     generator = torch.Generator().manual_seed(_check.at_least("seed", seed, 0))
-    base = torch.tensor(start, dtype=torch.float32)
-    shift, scale = torch.zeros_like(base, requires_grad=True), torch.ones(base.shape[:2], requires_grad=True)
-    logs = torch.full(base.shape[:2], -np.log(start.shape[1]), dtype=torch.float32, requires_grad=True)
+    base = torch.tensor(start, dtype=torch.float64)
+    shift, scale = torch.zeros_like(base, requires_grad=True), torch.ones_like(base[..., 0, 0], requires_grad=True)
+    logs = torch.full(base.shape[:2], -np.log(start.shape[1]), dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.Adam([shift, scale, logs], lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     current = lambda: scale[..., None, None] * (base + (1 - kept) * shift)  # noqa: E731
@@ -152,8 +152,8 @@ def regression_error(trained, spread, *, n, sigma, seed, tasks=2000):
     """Noise-free error and noise part of trained regressors on fresh tasks, ``(2, models)``; the error is their sum."""
     import torch
 
-    spread = torch.tensor(spread, dtype=torch.float32)
-    W, outputs = (torch.tensor(a, dtype=torch.float32) for a in (trained.projections[-1], trained.outputs))
+    spread = torch.tensor(spread, dtype=torch.float64)
+    W, outputs = (torch.tensor(a, dtype=torch.float64) for a in (trained.projections[-1], trained.outputs))
     X, x, a, noise = draw_tasks(spread, n, tasks, 2, torch.Generator().manual_seed(seed))
     signal = regress(W, outputs, X, x, X @ a[..., None]) - (x @ a[..., None])[..., 0]
     return np.array(
