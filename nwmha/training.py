@@ -47,8 +47,10 @@ def minimise(objective, start, *, iterations=500):
     return Minimum(layer.weight.detach().numpy().copy(), value, gradient)
 
 
-def descend(objective, start, *, steps, rate=0.05):
-    """Follow ``objective`` downhill (Adam, with orthonormal columns); return all ``(steps + 1, heads, p, d_k)``.
+def descend(objective, start, *, steps, rate=0.3):
+    """Follow ``objective`` downhill, with orthonormal columns and momentum; return all ``(steps + 1, heads, p, d_k)``.
+
+    Plain gradients, no adaptive step sizes: those turn rounding errors of vanishing gradients into whole steps.
 
     >>> import numpy as np
     >>> descend(lambda W: W.sum(), np.eye(3)[None, :, :1], steps=2).shape
@@ -57,7 +59,7 @@ def descend(objective, start, *, steps, rate=0.05):
     import torch
 
     layer = _on_stiefel(start)
-    optimiser = torch.optim.Adam(layer.parameters(), lr=rate)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=rate, momentum=0.8)
     path = [layer.weight.detach().numpy().copy()]
     for _ in range(_check.at_least("steps", steps, 1)):
         optimiser.zero_grad()
