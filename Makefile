@@ -44,7 +44,7 @@ rerun: $(READY)  ## make rerun CHAPTER=3 P="-p n=128 -p seed=7"
 
 lint: $(READY)  ## style of code and notebooks
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check nwmha tests tools book/_ext
+	$(BIN)/ruff format --check nwmha tests tools benchmarks conftest.py book/_ext
 
 lock: $(READY)  ## resolve constraints.txt afresh (needs pip-tools)
 	sed '/^-/d' requirements.txt | $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header \
