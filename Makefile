@@ -28,7 +28,7 @@ book: $(READY)  ## build the site and say where to open it
 test: test-code test-notebooks test-site  ## everything: code, notebooks, built pages
 
 test-code: $(READY)  ## unit and property tests, doctests, form of the notebooks
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests nwmha --ignore tests/site
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests nwmha --ignore tests/site
 
 test-notebooks: $(READY)  ## strict nbval: every stored output is what the code prints
 	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -p no:warnings $(NOTEBOOKS)

@@ -18,10 +18,21 @@ def rng():
     return np.random.default_rng(20260501)
 
 
+@pytest.fixture(scope="session")
+def write_book():
+    """Function that writes a book of one toy chapter, number 7: its claim holds for n = 4, sigma above 2 is refused."""
+
+    def write(folder):
+        cells = [
+            nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), nbformat.v4.new_code_cell(WORK)
+        ]  # fmt: skip
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "07_toy.ipynb")
+        return folder
+
+    return write
+
+
 @pytest.fixture
-def book(tmp_path):
-    """A book of one toy chapter, number 7: its claim holds for n = 4, and sigma above 2 is refused."""
-    cells = [nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), nbformat.v4.new_code_cell(WORK)]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "07_toy.ipynb")
-    return tmp_path
+def book(tmp_path, write_book):
+    return write_book(tmp_path)

@@ -196,34 +196,41 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, write_book):
+    """A toy book, a command line that sweeps it, and what the sweep gives when nothing goes wrong."""
+    book = write_book(tmp_path_factory.mktemp("undisturbed"))
+    (book / "script.py").write_text(SCRIPT)
+    command_line = [sys.executable, str(book / "script.py"), str(book)]
+    subprocess.run([*command_line, str(book / "whole"), "never"], check=True)
+    results = sweeps.load(book / "whole")
+    assert len(results) == 8
+    return book, command_line, results
+
+
 @pytest.mark.parametrize("moment", ["between", "write"])
-def test_killed_and_resumed_equals_undisturbed(book, tmp_path, moment):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    command_line = [sys.executable, str(script), str(book)]
-    subprocess.run([*command_line, str(tmp_path / "whole"), "never"], check=True)
-    ended = subprocess.run([*command_line, str(tmp_path / "torn"), moment], check=False)
+def test_killed_and_resumed_equals_undisturbed(undisturbed, tmp_path, moment):
+    _, command_line, whole = undisturbed
+    ended = subprocess.run([*command_line, str(tmp_path), moment], check=False)
     assert ended.returncode == -9
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "torn" / "runs").glob("[0-9]*")}
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("[0-9]*")}
     assert len(kept) == (3 if moment == "between" else 2)
-    assert len(list((tmp_path / "torn" / "runs").glob(".*"))) == (moment == "write")
-    subprocess.run([*command_line, str(tmp_path / "torn"), "never"], check=True)
-    whole, torn = sweeps.load(tmp_path / "whole"), sweeps.load(tmp_path / "torn")
-    assert len(whole) == 8 and without_seconds(whole) == without_seconds(torn)
-    assert list((tmp_path / "torn" / "runs").glob(".*")) == []
+    assert len(list((tmp_path / "runs").glob(".*"))) == (moment == "write")
+    subprocess.run([*command_line, str(tmp_path), "never"], check=True)
+    assert without_seconds(sweeps.load(tmp_path)) == without_seconds(whole)
+    assert list((tmp_path / "runs").glob(".*")) == []
     for name, time in kept.items():  # what was finished has not been touched
-        assert (tmp_path / "torn" / "runs" / name).stat().st_mtime_ns == time
+        assert (tmp_path / "runs" / name).stat().st_mtime_ns == time
 
 
-def test_dask_gives_the_table_of_processes(book, tmp_path):
+def test_dask_gives_the_table_of_processes(undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed", reason="no dask.distributed: pip install -e '.[cluster]'")
+    book, _, whole = undisturbed
     runs = sweeps.plan([7], ["n=4,9", "sigma=1,3"], seeds=2, book=book)
-    with progress.executor(2) as pool:
-        expected = sweeps.sweep(runs, tmp_path / "processes", executor=pool, book=book)
     settings = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path))
     with distributed.LocalCluster(**settings) as cluster, progress.executor(1, cluster.scheduler_address) as pool:
-        found = sweeps.sweep(runs, tmp_path / "dask", executor=pool, book=book)
-    assert len(found) == 8 and without_seconds(found) == without_seconds(expected)
+        sweeps.sweep(runs, tmp_path / "dask", executor=pool, book=book)
+    assert without_seconds(sweeps.load(tmp_path / "dask")) == without_seconds(whole)
 
 
 # Telling ------------------------------------------------------------------------------------------------
