@@ -1,4 +1,10 @@
-"""What strict nbval leaves out. Here and not in tests/, because notebooks are collected from book/."""
+"""For all of pytest: property tests repeat, and what strict nbval leaves out (notebooks are collected from book/)."""
+
+import hypothesis
+
+# The same examples on every machine. To look for new ones: pytest --hypothesis-profile=default.
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_collectstart(collector):

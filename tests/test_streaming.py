@@ -29,11 +29,14 @@ def setting(seed, *, H=3, p=5, d_k=2, m=4, n=13, scale=1.0):
 def test_both_routes_agree_for_all_shapes_and_scales(seed, H, m, n, scale, tied):
     W, V, x, X, y = setting(seed, H=H, m=m, n=n, scale=scale)
     options = {} if tied else {"query_projections": V}
+    # Both routes round their logits, each in its own way: beyond 1e3 that is the larger error, and no route avoids it.
+    logits = np.abs((x @ (W if tied else V)) @ (X @ W).mT).max() / 2**0.5
+    rounding = max(1e-12, 4 * np.finfo(float).eps * logits)
     dense, stream = (head_estimates(W, x, X, y, route=r, **options) for r in ("dense", "stream"))
-    np.testing.assert_allclose(stream, dense, rtol=0, atol=1e-12 * max(1, np.abs(y).max()))
+    np.testing.assert_allclose(stream, dense, rtol=0, atol=rounding * max(1, np.abs(y).max()))
     dense, stream = (head_moments(W, x, X, target=target, sigma=1.0, route=r, **options) for r in ("dense", "stream"))
-    np.testing.assert_allclose(stream.covariance, dense.covariance, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(stream.bias, dense.bias, rtol=0, atol=1e-12 * max(1, np.abs(target(X)).max()))
+    np.testing.assert_allclose(stream.covariance, dense.covariance, rtol=0, atol=rounding)
+    np.testing.assert_allclose(stream.bias, dense.bias, rtol=0, atol=rounding * max(1, np.abs(target(X)).max()))
 
 
 @pytest.mark.parametrize("order", [1, -1])
