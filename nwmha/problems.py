@@ -73,3 +73,20 @@ def wave(*, sigma):
         return np.sin(phase) + np.sin(3 * phase) / 2
 
     return Problem(1, target, sigma, law="uniform")
+
+
+def friedman(*, sigma):
+    """Friedman's first test function: ten uniform covariates, five of them without influence (chapter 8).
+
+    m(x) = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5. Source: Friedman (1991).
+
+    >>> import numpy as np
+    >>> friedman(sigma=1.0).target(np.array([[0.0, 0, 0.5, 1, 1, 0, 0, 0, 0, 0]]))
+    array([15.])
+    """
+
+    def target(x):
+        waves = 10 * np.sin(np.pi * x[..., 0] * x[..., 1])
+        return waves + 20 * (x[..., 2] - 0.5) ** 2 + 10 * x[..., 3] + 5 * x[..., 4]
+
+    return Problem(10, target, sigma, law="uniform")

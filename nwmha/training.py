@@ -91,7 +91,9 @@ class Regressors(NamedTuple):
     outputs: np.ndarray
 
 
-def train_regressors(start, spread, *, n, sigma, steps, seed, frozen=None, batch=32, queries=8, rate=0.01, records=20):
+def train_regressors(
+    start, spread, *, n, sigma, steps, seed, frozen=None, penalty=None, batch=32, queries=8, rate=0.01, records=20
+):
     r"""Train many small attention regressors side by side on fresh linear tasks; models do not interact.
 
     .. math:: \hat m(x) = \sum_h c_h \sum_i \mathrm{softmax}_i\big(\langle W_h^\top x, W_h^\top X_i\rangle
@@ -99,8 +101,9 @@ def train_regressors(start, spread, *, n, sigma, steps, seed, frozen=None, batch
 
     Parameters: ``start (models, heads, p, d_k)``; ``spread (models, p)``, standard deviations of the coefficients of
     the target (all equal: isotropic; one nonzero: rank one); ``frozen (models,)``, True where only the scale of each
-    head is trained; Adam with a cosine schedule, double precision. Returns :class:`Regressors` with ``records`` + 1
-    snapshots. Source: section "Numerical verification" of chapter 5.
+    head is trained; ``penalty (models,)``, factors of the :func:`alignment` of the heads that is added to the loss;
+    Adam with a cosine schedule, double precision. Returns :class:`Regressors` with ``records`` + 1 snapshots.
+    Source: section "Numerical verification" of chapter 5.
 
     >>> import numpy as np
     >>> done = train_regressors(np.ones((1, 2, 3, 1)), np.ones((1, 3)), n=4, sigma=0.5, steps=2, seed=0, records=2)
@@ -125,12 +128,34 @@ def train_regressors(start, spread, *, n, sigma, steps, seed, frozen=None, batch
         X, x, a, noise = draw_tasks(spread, n, batch, queries, generator)
         guess = regress(current(), torch.exp(logs), X, x, X @ a[..., None] + sigma * noise)
         optimiser.zero_grad()
-        ((guess - (x @ a[..., None])[..., 0]) ** 2).mean(dim=(1, 2)).sum().backward()
+        loss = ((guess - (x @ a[..., None])[..., 0]) ** 2).mean(dim=(1, 2))
+        if penalty is not None:
+            loss = loss + torch.as_tensor(penalty) * alignment(current())
+        loss.sum().backward()
         optimiser.step()
         schedule.step()
         if step in marks:
             found.append(current().detach().numpy().copy())
     return Regressors(marks, np.array(found, dtype=float), torch.exp(logs).detach().numpy().astype(float))
+
+
+def alignment(W):
+    r"""A smooth stand-in for the mean overlap: differentiable, 1 for equal and 0 for orthogonal heads with equal norms.
+
+    .. math:: \frac{1}{H(H-1)} \sum_{h\ne h'} \frac{d_k\,\|W_h^\top W_{h'}\|_F^2}{\|W_h\|_F^2\,\|W_{h'}\|_F^2}
+
+    ``W (..., heads, p, d_k)``, a torch tensor. It equals the mean overlap if the columns of each head are orthogonal
+    and have one length. Returns ``(...)``.
+
+    >>> import torch
+    >>> float(alignment(torch.eye(4).reshape(4, 2, 2).transpose(0, 1)))
+    0.0
+    """
+    H, d_k = W.shape[-3], W.shape[-1]
+    gram = (W[..., :, None, :, :].mT @ W[..., None, :, :, :]).pow(2).sum(dim=(-2, -1))
+    norms = W.pow(2).sum(dim=(-2, -1))
+    cosine = d_k * gram / (norms[..., :, None] * norms[..., None, :])
+    return (cosine.sum(dim=(-2, -1)) - cosine.diagonal(dim1=-2, dim2=-1).sum(-1)) / (H * (H - 1))
 
 
 def draw_tasks(spread, n, batch, queries, generator):
