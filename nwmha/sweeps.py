@@ -30,7 +30,7 @@ ENGINE = (
     "tables",
     "template",
 )  # modules that run chapters but compute nothing in them
-LIBRARIES = ("numpy", "scipy", "sympy", "torch", "matplotlib")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "sympy", "torch", "matplotlib")
 FALSE_ALARM = 1e-6  # a chapter's probability of any false alarm, where the grid does not set it
 
 

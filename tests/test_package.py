@@ -16,7 +16,7 @@ MODULES = sorted(Path(nwmha.__file__).parent.glob("*.py"))
 
 
 def test_import_is_light():
-    heavy = ("torch", "matplotlib", "seaborn", "sympy", "papermill")
+    heavy = ("torch", "matplotlib", "seaborn", "sympy", "papermill", "sklearn", "safetensors")
     code = f"import sys, nwmha; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
