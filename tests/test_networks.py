@@ -82,7 +82,7 @@ def test_word_pieces():
 
 @needs_weights
 def test_forward_pass_against_torch():
-    """All six layers by PyTorch's encoder layer, in double precision."""
+    """The embedding step and all six layers by PyTorch, in double precision."""
     import torch
 
     result = encoder.encode("The ferry leaves the harbour at seven.")
@@ -91,7 +91,15 @@ def test_forward_pass_against_torch():
         "linear1": "intermediate.dense", "linear2": "output.dense", "norm1": "attention.output.LayerNorm",
         "norm2": "output.LayerNorm", "self_attn.out_proj": "attention.output.dense",
     }  # fmt: skip
-    x = torch.tensor(result.inputs[0])[None]
+
+    def embedding(name):
+        return torch.tensor(weights[f"embeddings.{name}"], dtype=torch.float64)
+
+    pieces = [encoder._vocabulary()[piece] for piece in result.pieces]
+    x = embedding("word_embeddings.weight")[pieces] + embedding("position_embeddings.weight")[: len(pieces)]
+    x += embedding("token_type_embeddings.weight")[0]
+    norm = [embedding(f"LayerNorm.{kind}") for kind in ("weight", "bias")]
+    x = torch.nn.functional.layer_norm(x, (384,), *norm, eps=1e-12)[None]
     for number in range(6):
 
         def read(name, k=number):
